@@ -147,6 +147,7 @@ impl Follower {
             TrainEvent::Unrecorded(missing) => self.bar.line(&format!("  {missing}")),
             TrainEvent::LongWarmUp(long) => self.bar.line(&format!("  {long}")),
             TrainEvent::WidePadding(wide) => self.bar.line(&format!("  {wide}")),
+            TrainEvent::AsRead(read) => self.bar.line(&format!("  {read}")),
             TrainEvent::SecondNoise(noise) => self.bar.line(&format!("  {noise}")),
             TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
                 "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",

@@ -12,6 +12,7 @@ use super::progress::{Bar, Refining};
 use super::run::stop_signal;
 use super::task::{Watched, run_watched};
 use super::validate;
+use crate::amounts::duration;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, bayes_error, information};
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
@@ -144,7 +145,7 @@ fn describe(info: &OracleInfo) -> Result<()> {
     }
     if let Some(t) = &info.training {
         println!("trained on:    {} images of {}, seed {}", t.images, t.data, t.spec.training.seed.0);
-        println!("               {:.1} h on {}, epoch {} kept, {}", t.seconds / 3600.0, t.device, t.epoch, t.finished);
+        println!("               {} on {}, epoch {} kept, {}", duration(t.seconds), t.device, t.epoch, t.finished);
         if let Some(history) = &t.history {
             println!("               {history}");
         }
@@ -215,6 +216,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
         TrainEvent::Unrecorded(missing) => bar.line(&missing.to_string()),
         TrainEvent::LongWarmUp(long) => bar.line(&long.to_string()),
         TrainEvent::WidePadding(wide) => bar.line(&wide.to_string()),
+        TrainEvent::AsRead(read) => bar.line(&read.to_string()),
         TrainEvent::SecondNoise(noise) => bar.line(&noise.to_string()),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(

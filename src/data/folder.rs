@@ -20,6 +20,7 @@ use image::imageops::FilterType;
 use super::decode::{Decoded, decoded};
 use super::exported::is_exported_class;
 use super::held_noise::{HeldNoise, HeldNoises};
+use super::losses::Losses;
 use super::pad::repeat_grey;
 use super::picture::read_picture;
 use super::reader::Reader;
@@ -201,12 +202,13 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
 /// # Errors
 /// No file, a file that is no image (whatever its name) or has more than 512 MiB, or the first file of another size.
 pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
-    let (mut stack, mut said): (Option<Stack>, Vec<_>) = (None, Vec::new());
+    let (mut stack, mut said, mut losses): (Option<Stack>, Vec<_>, _) = (None, Vec::new(), Losses::default());
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.
         let images = parallel::map(chunk.len(), |i| decode(&chunk[i], max_side));
         for (file, image) in chunk.iter().zip(images) {
-            let Picture { image, held, untouched } = image?;
+            let Picture { image, held, untouched, lost } = image?;
+            losses = losses.and(lost);
             said.push((held, untouched, image.shape.channels));
             match &mut stack {
                 Some(stack) => stack.push(file, image)?,
@@ -220,7 +222,7 @@ pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Da
     let channels = stack.shape.channels;
     let noises = HeldNoises::of(said.into_iter().map(|(held, untouched, own)| (held, untouched && own == channels)));
     Ok(Dataset {
-        noises,
+        noises: HeldNoises { losses, ..noises },
         name: file_name(first),
         shape: stack.shape,
         pixels: stack.pixels,
@@ -236,11 +238,12 @@ struct Image {
     pixels: Vec<u8>,
 }
 
-/// The same, with what its file says of noise, and whether its levels are those of the file.
+/// The same, with what its file says of noise, whether its levels are those of the file, and what was lost.
 struct Picture {
     image: Image,
     held: Option<HeldNoise>,
     untouched: bool,
+    lost: Losses,
 }
 
 /// The images so far, all of one shape: grey until the first colour image.
@@ -257,7 +260,8 @@ impl Stack {
             return Err(Error::file(
                 file,
                 format!(
-                    "is {}×{} pixels (height × width), but {} is {}×{}: all images of a dataset have the same size",
+                    "is {}×{} pixels (height × width), but {} is {}×{}: all images of a dataset have the same size (in the [data] of an oracle's \
+                     spec, resize = SIDE makes squares of those with a longer side while they are read)",
                     image.shape.height,
                     image.shape.width,
                     self.first.display(),
@@ -282,9 +286,10 @@ impl Stack {
 
 fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
     let bytes = read_picture(file)?;
-    let Decoded { image, .. } = decoded(file, &bytes)?;
+    let Decoded { image, orientation, .. } = decoded(file, &bytes)?;
     let most = max_side.and_then(|most| u32::try_from(most).ok());
     let most = most.filter(|&most| most > 0 && image.height().max(image.width()) > most);
+    let lost = Losses::of(&image, orientation, most);
     let untouched = most.is_none() && matches!(image.color(), ColorType::L8 | ColorType::Rgb8);
     let image = match most {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),
@@ -303,5 +308,5 @@ fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
         let (rgb, _) = interleaved.as_chunks::<3>();
         (0..3).flat_map(|c| rgb.iter().map(move |pixel| pixel[c])).collect()
     };
-    Ok(Picture { image: Image { shape, pixels }, held: HeldNoise::of_png(&bytes), untouched })
+    Ok(Picture { image: Image { shape, pixels }, held: HeldNoise::of_png(&bytes), untouched, lost })
 }

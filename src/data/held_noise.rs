@@ -6,6 +6,7 @@ use std::path::Path;
 use ::png::{Decoder, Limits};
 
 use super::ImageShape;
+use super::losses::Losses;
 use super::write::{encode_png_with, write_atomically};
 use crate::error::{Error, Result};
 
@@ -49,7 +50,7 @@ impl HeldNoise {
     }
 }
 
-/// What pictures that were read together say of the noise they hold.
+/// What pictures that were read together say of the noise they hold, and what was lost of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeldNoises {
     /// Pictures; 0 where images came from files of another kind.
@@ -60,6 +61,8 @@ pub struct HeldNoises {
     pub untouched: bool,
     /// The different noises that they hold.
     pub held: Vec<HeldNoise>,
+    /// What of the pictures is not in the images.
+    pub losses: Losses,
 }
 
 impl HeldNoises {
@@ -127,11 +130,18 @@ mod tests {
             write_png_of_world(file, shape, &pixels, &held).unwrap();
         }
         let read = |side| open_dataset(place.path(), Split::Train, side).unwrap();
-        let all = HeldNoises { pictures: 3, holding: 3, untouched: true, held: vec![held.clone()] };
+        let all = HeldNoises {
+            pictures: 3,
+            holding: 3,
+            untouched: true,
+            held: vec![held.clone()],
+            losses: Losses::default(),
+        };
         let images = read(None);
         assert_eq!((&images.noises, &read(Some(4)).noises, &images.subset([1]).unwrap().noises), (&all, &all, &all));
         let touched = HeldNoises { untouched: false, ..all.clone() };
-        assert_eq!((read(Some(2)).noises, images.pad_to(6).unwrap().noises), (touched.clone(), touched.clone()));
+        let scaled = HeldNoises { losses: Losses { scaled: 3, ..Losses::default() }, ..touched.clone() };
+        assert_eq!((read(Some(2)).noises, images.pad_to(6).unwrap().noises), (scaled, touched.clone()));
         assert_eq!(
             (images.pad_to(4).unwrap().noises, images.to_channels(3).unwrap().noises),
             (all.clone(), touched.clone())

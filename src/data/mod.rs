@@ -11,7 +11,7 @@
 //! | `open`, `reader` | detection of a path's format from the list of readers, and in words; the trait of a reader and what it reads |
 //! | `source`, `names` | safe opening of files; class names beside data |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
-//! | `decode`, `picture`, `treatment` | one image file decoded; any picture in the shape of a world's images; what was done to it |
+//! | `decode`, `losses`, `picture`, `treatment` | one image file decoded, and what of it a dataset does not have; any picture in the shape of a world's images; what was done to it |
 //! | `npy`, `npy_file`, `archive`, `npz`, `stream`, `table` | NumPy files: one array read and written; archives as a whole, read in pieces, written in blocks |
 //! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
 //! | `classes` | matching the classes of a dataset and a model |
@@ -43,6 +43,7 @@ mod images;
 mod json;
 mod levels;
 mod lock;
+mod losses;
 mod names;
 mod npy;
 mod npy_file;
@@ -84,6 +85,7 @@ pub(crate) use json::parse_toml;
 pub use json::{read_json, read_toml, write_json};
 pub use levels::{Levels, range_of, union_range};
 pub use lock::{lock_file, try_lock_file, wait_for_lock};
+pub use losses::Losses;
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
 pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};

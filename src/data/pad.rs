@@ -89,8 +89,11 @@ impl Dataset {
     /// The images of the named classes, numbered in that order.
     ///
     /// # Errors
-    /// Names a class that is not there, and those that are.
+    /// Names a class that is not there, and those that are; a class that is named twice.
     pub fn of_classes(&self, classes: &[String]) -> Result<Self> {
+        if let Some((_, twice)) = classes.iter().enumerate().find(|(at, class)| classes[..*at].contains(class)) {
+            return Err(Error::input(format!("class '{twice}' of {} is named twice; name each once", self.name)));
+        }
         let find = |name: &String| {
             let found = self.class_names.iter().position(|class| class == name);
             found.ok_or_else(|| {
@@ -194,5 +197,7 @@ mod tests {
         assert_eq!((part.pixels, part.labels, part.ids), (vec![7, 5], Some(vec![2, 0]), vec!["2".into(), "0".into()]));
         assert_eq!(all.subset(0..3).unwrap(), all);
         assert!(all.subset(2..4).is_err());
+        let twice = all.of_classes(&["1".into(), "1".into()]).unwrap_err().to_string();
+        assert!(twice.contains("class '1'") && twice.contains("named twice"), "{twice}");
     }
 }

@@ -36,7 +36,7 @@ impl World {
     /// What is known of the noise of pictures in this world's shape: by what they say of themselves, else by a record beside
     /// `paths`, where they were read.
     pub fn noise_held(&self, said: &HeldNoises, paths: &[PathBuf]) -> NoiseHeld {
-        let HeldNoises { pictures: all, holding: of, untouched, held } = said;
+        let HeldNoises { pictures: all, holding: of, untouched, held, .. } = said;
         if *of == 0 {
             return if *all > 0 { self.by_a_record(paths) } else { NoiseHeld::None };
         }

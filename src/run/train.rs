@@ -167,6 +167,7 @@ impl TrainHistory {
             TrainEvent::Unrecorded(missing) => self.headline += &format!(". {missing}"),
             TrainEvent::LongWarmUp(long) => self.headline += &format!(". {long}"),
             TrainEvent::WidePadding(wide) => self.headline += &format!(". {wide}"),
+            TrainEvent::AsRead(read) => self.headline += &format!(". {read}"),
             TrainEvent::SecondNoise(noise) => self.headline += &format!(". {noise}"),
             TrainEvent::Measuring(_) => {}
             TrainEvent::Skipped { .. } => self.skipped += 1,

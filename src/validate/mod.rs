@@ -11,6 +11,7 @@
 //! | `spec` | spec and events |
 //! | `mod` | order of the work, and its result |
 //! | `real` | the corpus: training images, held-out images, whether these are the oracle's own |
+//! | `reshaped` | what images lose where they become ones of the world's shape |
 //! | `generated` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
@@ -32,6 +33,7 @@ mod precision;
 mod real;
 mod reality;
 mod report;
+mod reshaped;
 mod spec;
 mod spot;
 mod tables;

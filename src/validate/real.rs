@@ -10,6 +10,7 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use super::pieces::fingerprint;
+use super::reshaped::reshaped;
 use super::{FEWEST, Work};
 use crate::data::{ClassMap, Dataset, Split, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
@@ -117,7 +118,7 @@ impl Real {
         let train_how = dequantised(world, (&train, Split::Train), place, &mut notes);
         let (train, held_out, held_out_how) = match open_test(&spec.data, side(world, work.info))? {
             Some(test) => {
-                let test = fitted(world, test, &mut notes)?;
+                let test = fitted((world, work.info), test, &mut notes)?;
                 let how = dequantised(world, (&test, Split::Test), place, &mut notes);
                 (train, test, how)
             }
@@ -231,7 +232,7 @@ pub fn test_part(
         Some(images) => (images, true),
         None => (open_dataset(data, Split::Test, side)?, false),
     };
-    let images = fitted(world, images, notes)?;
+    let images = fitted((world, info), images, notes)?;
     if !is_part {
         notes.push("the corpus has no test part and was taken whole: the oracle may have been trained on it".into());
     }
@@ -249,7 +250,8 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
         let images = if record.spec.data.bootstrap.is_some() { once(&images, notes)? } else { images };
         return Ok((images, Some(true)));
     }
-    let images = fitted(work.world, open_dataset(path, Split::Train, side(work.world, work.info))?, notes)?;
+    let images = open_dataset(path, Split::Train, side(work.world, work.info))?;
+    let images = fitted((work.world, work.info), images, notes)?;
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 
@@ -268,7 +270,9 @@ fn once(drawn: &Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
 }
 
 /// Images in the world's shape with its classes, matched by name, else by number.
-fn fitted(world: &World, images: Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
+fn fitted((world, info): (&World, &OracleInfo), images: Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
+    let resize = info.training.as_ref().and_then(|record| record.spec.data.resize);
+    notes.extend(reshaped(&images, world.shape(), resize));
     let names = world.class_names();
     if images.labels.is_none() || images.class_names == names {
         return world.fit(images);

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::as_read::AsRead;
 use super::checkpoint::Unrecorded;
 use super::padding::WidePadding;
 use super::schedule::LongWarmUp;
@@ -84,6 +85,8 @@ pub enum TrainEvent {
     LongWarmUp(LongWarmUp),
     /// Said there, too: zeros are much of what is trained on.
     WidePadding(WidePadding),
+    /// Said there, too: images are trained on otherwise than a viewer shows them.
+    AsRead(AsRead),
     /// Said there, too: noise is added to pictures that hold some already.
     SecondNoise(SecondNoise),
     /// One optimisation step.

@@ -1,5 +1,6 @@
 //! Training a flow on a dataset: one loop for both families.
 
+mod as_read;
 mod batch;
 mod bench;
 mod checkpoint;
@@ -11,6 +12,7 @@ mod form;
 mod gaussians;
 mod glow;
 mod learner;
+mod order;
 mod padding;
 mod presets;
 mod publish;
@@ -42,6 +44,7 @@ use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::units::Tau;
 
 pub use crate::device::MatmulPrecision;
+pub use as_read::AsRead;
 use batch::Draw;
 pub use bench::bench_steps;
 pub use checkpoint::Unrecorded;
@@ -215,7 +218,9 @@ impl<'a> Run<'a> {
         let second_noise = self.spec.second_noise(&self.train.noises).map(TrainEvent::SecondNoise);
         let long_warm_up = self.spec.long_warm_up(images).map(TrainEvent::LongWarmUp);
         let wide_padding = self.spec.wide_padding(self.read).map(TrainEvent::WidePadding);
-        wide_padding.into_iter().chain(second_noise).chain(long_warm_up).try_for_each(|said| self.tell(said, events))
+        let as_read = AsRead::of(&self.train).map(TrainEvent::AsRead);
+        let mut said = [as_read, wide_padding, second_noise, long_warm_up].into_iter().flatten();
+        said.try_for_each(|said| self.tell(said, events))
     }
 
     /// Reports an event. A pause, or what is done above this job meanwhile, is no time of training.

@@ -308,6 +308,7 @@ impl TrainSpec {
             ((0.0..1.0).contains(&t.ema_decay), "training.ema_decay must lie in [0, 1)"),
             (t.lambda >= 0.0 && t.lambda.is_finite(), "training.lambda must be a number ≥ 0"),
             (t.max_grad_norm >= 0.0 && t.max_grad_norm.is_finite(), "training.max_grad_norm must be a number ≥ 0"),
+            (self.data.resize != Some(0), "data.resize must be at least 1"),
             (self.data.held_out > 0, "data.held_out must be at least 1: the best epoch is chosen on it"),
             (
                 self.data.shift == 0 || self.data.shift < self.data.pad_to,
@@ -388,6 +389,8 @@ mod tests {
         assert!(error.to_string().contains("padto"));
         let read = |resize| toml::from_str::<DataSpec>(&format!("path = 'd'\nresize = {resize}"));
         assert_eq!(read("64").unwrap().resize, Some(64));
+        let none = "name = 'x'\n[data]\npath = 'd'\nresize = 0";
+        assert!(toml::from_str::<TrainSpec>(none).unwrap().validate().unwrap_err().to_string().contains("data.resize"));
         assert!(read("true").unwrap_err().to_string().contains("side in pixels"));
     }
 }

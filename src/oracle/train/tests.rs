@@ -283,6 +283,25 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
 }
 
 #[test]
+fn a_training_says_that_a_picture_is_seen_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(folder.path(), 1);
+    let said = |run: &str| {
+        told(&spec, &folder.path().join(run), |event| match &event {
+            TrainEvent::AsRead(read) => Some((read.to_string(), serde_json::to_value(&event).unwrap())),
+            _ => None,
+        })
+    };
+    assert!(said("opaque").is_empty());
+    let veiled = image::RgbaImage::from_pixel(8, 8, image::Rgba([40, 41, 42, 100]));
+    veiled.save(folder.path().join("data/dark/0.png")).unwrap();
+    let told = said("veiled");
+    let [(words, json)] = &told[..] else { panic!("{told:?}") };
+    assert!(words.starts_with("1 of 24 pictures have transparent parts"), "{words}");
+    assert_eq!((&json["event"], &json["transparent"]), (&"as-read".into(), &1.into()));
+}
+
+#[test]
 fn a_training_says_that_it_adds_noise_to_pictures_that_hold_some() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(folder.path(), 1);
