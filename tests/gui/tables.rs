@@ -64,7 +64,7 @@ fn inspected() -> (Harness<'static, App>, fake::Fake) {
 
 #[test]
 fn tables_of_a_world_say_what_they_are_of() {
-    let (mut harness, fake) = inspected();
+    let (mut harness, _) = inspected();
     let sha = harness.state().session().oracle.as_ref().unwrap().weights_sha256.clone();
     let knobs =
         ["# world: ", &format!("# weights SHA-256: {sha}\n"), "# τ: 1\n", "# T: 1\n", "# class prior π: uniform\n"];
