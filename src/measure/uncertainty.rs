@@ -173,7 +173,7 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
     let n = values.len();
     check(score, values, truth)?;
     let ranks = Ranks::new(values);
-    let epistemic: Vec<f64> = truth.epistemic.iter().map(|&kl| if kl < LEAST_KL { 0.0 } else { kl }).collect();
+    let epistemic: Vec<f64> = truth.epistemic.iter().map(|&kl| if kl.abs() < LEAST_KL { 0.0 } else { kl }).collect();
     let pairs = [truth.aleatoric, &epistemic].map(|quantity| Pair::new(&ranks, Ranks::new(quantity)));
     let top = top(&epistemic);
     let errors = score.estimates().map(|quantity| errors(values, truth, quantity));
