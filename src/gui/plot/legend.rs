@@ -91,7 +91,8 @@ fn show_one(ui: &mut Ui, entry: &Entry, shown: bool, style: &TextStyle) -> Respo
     let before = (WIDE + GAP) * line;
     // A name that is wider than the panel is broken.
     let room = (ui.max_rect().width() - before).max(line);
-    let name = ui.fonts_mut(|fonts| fonts.layout(entry.name.clone(), font, Color32::PLACEHOLDER, room));
+    let usual = ui.visuals().text_color();
+    let name = ui.fonts_mut(|fonts| fonts.layout(entry.name.clone(), font, usual, room));
     let (rect, response) = ui.allocate_exact_size(vec2(before, 0.0) + name.size(), Sense::click());
     response.widget_info(|| WidgetInfo::selected(Role::CheckBox, ui.is_enabled(), shown, &entry.name));
     if !ui.is_rect_visible(rect) {
@@ -101,7 +102,7 @@ fn show_one(ui: &mut Ui, entry: &Entry, shown: bool, style: &TextStyle) -> Respo
     let ink = if shown { entry.ink } else { ui.visuals().weak_text_color() };
     mark(painter, entry.mark, pos2(rect.left(), rect.top() + 0.5 * line), line, Stroke::new(LINE, ink));
     let text = if shown { visuals.text_color() } else { ui.visuals().weak_text_color() };
-    painter.galley(pos2(rect.left() + before, rect.top()), name, text);
+    painter.galley_with_override_text_color(pos2(rect.left() + before, rect.top()), name, text);
     if response.has_focus() {
         painter.rect_stroke(rect.expand(2.0), 2.0, ui.visuals().selection.stroke, StrokeKind::Outside);
     }
