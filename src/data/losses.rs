@@ -51,6 +51,21 @@ impl Losses {
             enlarged: self.enlarged + other.enlarged,
         }
     }
+
+    /// What is to be said of them, where they are of so many pictures. That some are scaled is none of it: with
+    /// `data.resize` all are.
+    pub fn told(&self, pictures: usize) -> impl Iterator<Item = String> + use<> {
+        let Self { transparent, turned, cut, most_cut, enlarged, .. } = *self;
+        let most = 100.0 * most_cut;
+        let said = [
+            (transparent, "have transparent parts, which are read in the colours that lie beneath".to_owned()),
+            (turned, "are turned by their EXIF data in viewers, and read as they are stored".to_owned()),
+            (cut, format!("lose more than a quarter, {most:.0} % at most: the square in the middle is kept")),
+            (enlarged, "are enlarged: a side is below that of the square they are scaled to".to_owned()),
+        ];
+        let some = said.into_iter().filter(|(count, _)| *count > 0);
+        some.map(move |(count, what)| format!("{count} of {pictures} pictures {what}"))
+    }
 }
 
 #[cfg(test)]

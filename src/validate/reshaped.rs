@@ -1,6 +1,6 @@
 //! What images lose where they become ones of a world's shape.
 
-use crate::data::{Dataset, ImageShape, Losses};
+use crate::data::{Dataset, ImageShape};
 
 /// The share of zeros around images beyond which they are told.
 const WIDE: f64 = 0.25;
@@ -10,18 +10,11 @@ const WIDE: f64 = 0.25;
 pub fn reshaped(images: &Dataset, world: ImageShape, resize: Option<usize>) -> Vec<String> {
     let ImageShape { channels, height, width } = images.shape;
     let pictures = images.noises.pictures;
-    let Losses { transparent, turned, scaled, cut, most_cut, enlarged } = images.noises.losses;
+    let losses = images.noises.losses;
     let zeros = 1.0 - (height * width) as f64 / (world.height * world.width).max(1) as f64;
-    let of = |count: usize, what: String| (count > 0).then(|| format!("{count} of {pictures} pictures {what}"));
+    let scaled = losses.scaled > 0 && resize.is_none();
     let said = [
-        of(if resize.is_none() { scaled } else { 0 }, format!("are scaled to {width}×{width}")),
-        of(
-            cut,
-            format!("lose more than a quarter, {:.0} % at most: the square in the middle is kept", 100.0 * most_cut),
-        ),
-        of(enlarged, "are enlarged".into()),
-        of(transparent, "have transparent parts, which are read in the colours that lie beneath".into()),
-        of(turned, "are turned by their EXIF data in viewers, and read as they are stored".into()),
+        scaled.then(|| format!("{} of {pictures} pictures are scaled to {width}×{width}", losses.scaled)),
         (channels > world.channels).then(|| "colours are turned to grey, of which the world is".into()),
         (channels < world.channels).then(|| "grey images have the same value in each colour of the world".into()),
         (zeros > WIDE).then(|| {
@@ -31,7 +24,7 @@ pub fn reshaped(images: &Dataset, world: ImageShape, resize: Option<usize>) -> V
             )
         }),
     ];
-    said.into_iter().flatten().map(|said| format!("{}: {said}", images.name)).collect()
+    said.into_iter().flatten().chain(losses.told(pictures)).map(|said| format!("{}: {said}", images.name)).collect()
 }
 
 #[cfg(test)]

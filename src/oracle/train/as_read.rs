@@ -34,20 +34,12 @@ impl AsRead {
 
 impl std::fmt::Display for AsRead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { pictures, losses: Losses { transparent, turned, cut, most_cut, enlarged, .. }, levels } = self;
-        let share = (100.0 * most_cut).floor();
-        let of = |count: &usize, what: String| (*count > 0).then(|| format!("{count} of {pictures} pictures {what}"));
-        let said = [
-            of(transparent, "have transparent parts, which are trained on in the colours that lie beneath".into()),
-            of(turned, "are turned by their EXIF data in viewers, and trained on as they are stored".into()),
-            of(cut, format!("lose more than a quarter, {share} % at most: data.resize keeps the square in the middle")),
-            of(enlarged, "are enlarged: one of their sides is below data.resize".into()),
-            levels.map(|[low, high]| {
-                let how = "values of 16 bits are divided by 257, so that files that use few of them come out dark";
-                format!("all images lie between the levels {low} and {high} of 255: {how}")
-            }),
-        ];
-        f.write_str(&said.into_iter().flatten().collect::<Vec<_>>().join("; "))
+        let levels = self.levels.map(|[low, high]| {
+            let how = "values of 16 bits are divided by 257, so that files that use few of them come out dark";
+            format!("all images lie between the levels {low} and {high} of 255: {how}")
+        });
+        let said: Vec<String> = self.losses.told(self.pictures).chain(levels).collect();
+        f.write_str(&said.join("; "))
     }
 }
 
@@ -79,7 +71,7 @@ mod tests {
         assert!(said(Losses { transparent: 4, ..none }).starts_with("4 of 9 pictures have transparent parts"));
         assert!(said(Losses { turned: 2, ..none }).starts_with("2 of 9 pictures are turned"));
         let cut = said(Losses { cut: 3, most_cut: 0.706, enlarged: 1, ..none });
-        assert!(cut.starts_with("3 of 9 pictures lose more than a quarter, 70 % at most"), "{cut}");
+        assert!(cut.starts_with("3 of 9 pictures lose more than a quarter, 71 % at most"), "{cut}");
         assert!(cut.contains("; 1 of 9 pictures are enlarged"), "{cut}");
         // A little that is cut off, as of photographs that are nearly squares, is not said.
         assert_eq!(AsRead::of(&corpus(vec![0, 255], Losses { most_cut: 0.2, ..none })), None);
