@@ -129,11 +129,11 @@ pub fn training(
     device: DeviceChoice,
     Runs { runs, output }: Runs,
 ) -> Result<()> {
+    let architectures =
+        architectures.iter().cloned().map(Architecture::try_from).collect::<Result<Vec<Architecture>>>()?;
     let chosen = choose(device)?;
     let [side, batch, shards] = sizes;
     let peak = Peak::measure(&chosen, runs)?;
-    let architectures =
-        architectures.iter().cloned().map(Architecture::try_from).collect::<Result<Vec<Architecture>>>()?;
     let benches = architectures
         .into_iter()
         .map(|architecture| {

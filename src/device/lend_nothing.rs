@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 /// Always.
 pub fn is_built_in() -> Result<()> {
     Err(Error::Device(
-        "this build lends no devices: take the release bundle without a window (bayescope-headless), or build with \
-         `cargo build --release --features lend`"
+        "this build lends no devices: take the release bundle without a window (bayescope-headless) or the Python \
+         package, or build with `cargo build --release --features lend`"
             .into(),
     ))
 }
