@@ -1,5 +1,7 @@
 //! External runs: a folder that this program makes, records that others write, and every figure computed anew by the formulas of theory §4.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 mod common;
 #[path = "external/folders.rs"]
 mod folders;

@@ -1,6 +1,8 @@
 //! The feature networks against pytorch-fid and torchvision (tests/reference/features), the files they are opened from, and the
 //! features of classifiers of ours.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "common/mod.rs"]
 mod common;
 

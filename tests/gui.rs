@@ -1,4 +1,6 @@
 //! The window, driven by role and label against an engine that answers when it is told to.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![cfg(feature = "gui")]
 
 #[path = "gui/access.rs"]

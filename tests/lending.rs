@@ -1,4 +1,6 @@
 //! What strangers and clients can do to `bayescope serve`: a websocket client by hand does what burn's would not.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![cfg(all(feature = "lend", target_os = "linux"))]
 
 #[path = "common/lender.rs"]

@@ -1,5 +1,7 @@
 //! The device of another machine, from the command line and the library: the same figures as there, and what is said and kept when
 //! it goes away. The other machine is a process of its own that lends the CPU.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![cfg(feature = "lend")]
 
 #[path = "common/mod.rs"]

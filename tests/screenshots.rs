@@ -1,6 +1,8 @@
 //! Every picture of the window in `docs/`, taken from the window itself with the real engine, by role and label: a label that is gone
 //! fails the test, and the picture with it. `docs/screenshots.sh` makes what the scenes open and starts this; skipped
 //! unless `BAYESCOPE_PICTURES` names the folder for the pictures, since they take minutes and differ between rasterisers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![cfg(feature = "gui")]
 
 #[path = "screenshots/stage.rs"]

@@ -1,6 +1,8 @@
 //! A worker on the device of a window, by software Vulkan: pictures stay where they are made, figures are those of the host's
 //! path, and nothing else is read back.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "common/mod.rs"]
 mod common;
 

@@ -1,6 +1,8 @@
 //! The explorer in a real window: Xvfb, Mesa's software Vulkan, the built program. It must show samples of the bundled
 //! oracle, save a picture of itself and close cleanly. Skipped, with the reason, where there is no Xvfb or no Vulkan
 //! (an error instead where BAYESCOPE_REQUIRE_WINDOW is set).
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![cfg(feature = "gui")]
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Worlds: what they draw is what they say, and what they say is exact.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 mod common;
 
 use std::ops::ControlFlow;

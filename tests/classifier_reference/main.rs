@@ -1,5 +1,7 @@
 //! The zoo against torchvision's numbers (tests/reference/classifiers): logits of every architecture in f64 and f32.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

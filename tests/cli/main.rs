@@ -1,5 +1,7 @@
 //! The command line, end to end, on the bundled oracle and on a small one it trains itself. All on the CPU.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 mod active;
 mod bayes;
 mod checkpoints;

@@ -8,6 +8,8 @@
 //! | `export` | here | here | here | here | here | here |
 //! | `oracle train` | here | here | here | here | here | here |
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod disks;

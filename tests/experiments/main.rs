@@ -1,5 +1,7 @@
 //! Kinds of experiments from spec to summary, carried out on tiny worlds: against the truth, and stopped at any event.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod label_noise;

@@ -1,6 +1,8 @@
 //! Corpora by name: downloads from a server of our own that misbehaves as real ones do, and what is unpacked from them; and the batches
 //! that users have.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 mod batches;
 mod corpora;
 mod download;

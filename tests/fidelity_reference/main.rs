@@ -1,6 +1,8 @@
 //! `measure::fidelity` against pytorch-fid's, prdc's, torch-fidelity's and Meehan's formulas on numpy, scipy and
 //! scikit-learn (`tests/reference/fidelity`, whose `make.py` says which and how).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[allow(dead_code)] // Other targets use the rest.
 #[path = "../common/fill.rs"]
 mod fill;

@@ -12,6 +12,8 @@
 //! | `mutate`, `forms` | bytes changed at random, and inside of archives, headers and messages, whose lengths and checksums are made right again |
 //! | `readers` | the readers and the whole files that their inputs are made of |
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../glow_reference/forge.rs"]

@@ -4,6 +4,8 @@
 //!
 //! `BAYESCOPE_RECORD=1 cargo test --release --features bundle,lend --test golden` records anew. Read the difference in git before you commit it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 mod cases;
 mod compare;
 mod digest;

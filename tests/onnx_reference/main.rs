@@ -1,6 +1,7 @@
 //! ONNX files of PyTorch's two exporters against ONNX Runtime's numbers (tests/reference/onnx, made by its make.py), and
 //! torchvision's ResNet-18 against its own.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![cfg(feature = "onnx")]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,7 @@
 //! The worker as a face sees it, on the CPU and the bundled oracle.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
 #[path = "../common/mod.rs"]
 mod common;
 
