@@ -1,5 +1,7 @@
 //! `verify`: every case passes on the CPU within its time; quick ones on an adapter, where there is one; the report as JSON and in a file.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -61,6 +63,42 @@ fn a_table_for_the_eye_and_what_cannot_be_verified() {
     assert_eq!((report["passed"].as_bool(), rows(&report).len()), (Some(false), 1));
     assert!(rows(&report)[0]["reason"].as_str().unwrap().contains("cuda:97"));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("bayescope-verify-cuda-97.json"));
+}
+
+/// Burn's softmax on the CPU takes e^x from the C library. With another one in its place, the device has one kernel that computes wrongly.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn one_kernel_broken_on_purpose_fails_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("exponential.so");
+    for (factor, passes) in [("1.0", true), ("1.01", false)] {
+        let source = folder.path().join("exponential.c");
+        std::fs::write(
+            &source,
+            format!("double exp(double);\nfloat expf(float x) {{ return (float)exp({factor} * x); }}\n"),
+        )
+        .unwrap();
+        let compiler =
+            Command::new("cc").args(["-shared", "-fPIC", "-fno-builtin", "-o"]).args([&library, &source]).output();
+        let Ok(compiled) = compiler else {
+            eprintln!("skipped: no C compiler here");
+            return;
+        };
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let cases = ["verify", "--device", "cpu", "--json", "--cases", "convnet-logits,resnet-logits,swin-logits"];
+        let told = crate::run::bayescope(&cases).env("LD_PRELOAD", &library).output().unwrap();
+        let report: Value = serde_json::from_slice(&told.stdout).unwrap();
+        assert_eq!((told.status.success(), report["passed"].as_bool()), (passes, Some(passes)), "{report:#}");
+        let failed: Vec<&Value> = rows(&report).iter().filter(|row| row["verdict"] == "failed").collect();
+        if passes {
+            assert!(failed.is_empty(), "{failed:?}");
+            continue;
+        }
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!(failed[0]["case"], "swin-logits");
+        assert!(failed[0]["error"].as_f64().unwrap() > failed[0]["bound"].as_f64().unwrap());
+        assert!(report["sentence"].as_str().unwrap().contains("first swin-logits"), "{}", report["sentence"]);
+    }
 }
 
 /// The first graphics adapter.
